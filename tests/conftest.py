@@ -132,7 +132,7 @@ def unpruned(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """How many steps are taken at once does not depend on how long they took, on a machine that is busy."""
-    monkeypatch.setattr("lapjoint.simulation.TOGETHER_MS", 1e9)
+    monkeypatch.setattr("lapjoint.server.steps_at_once.TOGETHER_MS", 1e9)
 
 
 @pytest.fixture(autouse=True)

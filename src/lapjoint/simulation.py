@@ -36,21 +36,17 @@ from .server.incidents import Incident
 from .server.migrate import migrate
 from .server.profile import StepProfile
 from .server.recovery import StepPlan
+from .server.reported import keep_reported
 from .server.saved_state import parts_of, restore
-from .server.scene_changes import break_joints, note_placed
+from .server.scene_changes import note_placed
 from .server.start import start
+from .server.steps_at_once import most_steps, wants_contacts
 from .server.worker_changes import follow_load, follow_placed, set_workers
-from .step_tables.breaks import JointBreaks
-from .step_tables.half_turns import HalfTurns
-from .step_tables.hits import Hits
 from .system.shortage import MAY_BE_SHORT, raise_in_words, short_of
 from .whole import Use, alone, whole
 from .workers.messages import StepReply
 
 Array = NDArray[np.float64]
-
-TOGETHER_MS = 500.0
-"""What steps that workers take by themselves may take, about: so long nobody is asked, not by Ctrl-C either."""
 
 
 class Simulation:
@@ -98,7 +94,6 @@ class Simulation:
         self.resumed_from: dict[str, str | int] | None = None
         """Checkpoint and step that the simulation goes on from, if it does not start with the scene."""
         self._callbacks: list[Callable[[Simulation], None]] = []
-        self._last_step_ms = 0.0
         try:
             with short_of("the simulation cannot be started"):
                 start(core, scene, life)
@@ -154,16 +149,16 @@ class Simulation:
         if self._core.sensing.is_used:
             self._core.sensing.begin_step()
         with profile.phase("step"):  # lines 16 and 17
-            profile.steps = self._step_workers(self._most_steps(most))
+            profile.steps = self._step_workers(most_steps(self._core, most, is_watched=bool(self._callbacks)))
         coupling.merge(now, runtime, profile)  # lines 18 to 20
-        self._note_reported()
+        keep_reported(self._core)
         self._core.frozen.put_back(runtime, now.commands)
         if self._core.sensing.is_used:
             self._core.sensing.end_step(profile.steps)
         self._core.recovery.end_step(now.step_count)
         profile.server_ms += 1e3 * (time.thread_time() - began - runtime.wait_cpu_s)
         profile.divide_times()
-        self._last_step_ms = profile.step_ms
+        self._core.last_step_ms = profile.step_ms
         now.loads.measure(profile.worker_cpu_ms, profile.steps)
         now.step_count += profile.steps
         if not self._core.has_stepped:
@@ -172,46 +167,6 @@ class Simulation:
         if self._core.elastic.is_time_to_look(now.step_count):
             follow_load(self._core)
         return profile.steps
-
-    def _most_steps(self, left: int) -> int:
-        """How many of the steps that are left the workers take by themselves: as many as nobody looks into, decides
-        about or changes anything in. Results do not depend on it."""
-        now, one_worker = self._core.now, self._core.now.membership.worker_count == 1
-        if self._callbacks or now.params.validate or now.commands.forces or self._core.frozen.is_used:
-            return 1
-        if self._core.sensing.one_by_one or self._core.glued.is_any_whole:
-            return 1
-        limits = [left, self._core.recovery.most_steps(now.step_count), self._core.elastic.most_steps(now.step_count)]
-        if not one_worker:
-            limits.append(self._core.coupling.most_steps(now))
-        if self._last_step_ms:
-            limits.append(int(TOGETHER_MS / self._last_step_ms))
-        return max(1, min(limits)) if now.step_count else 1
-
-    def _wants_contacts(self, steps: int) -> bool:
-        """Whether workers send the contacts of the last of so many steps. Others are sent to who asks; where workers
-        measure nothing, everybody does."""
-        now, after = self._core.now, self._core.now.step_count + steps
-        measured = all(len(reply.step_measures) for reply in now.replies)
-        if now.params.validate or not measured or self._core.elastic.is_time_to_look(after):
-            return True
-        if any(wanted(after) for wanted in self.contacts_wanted):
-            return True
-        return now.membership.worker_count > 1 and self._core.coupling.needs_contacts(now, after)
-
-    def _note_reported(self) -> None:
-        """Keep what was reported of the last steps, and act on it: joints that broke are broken for all workers, and
-        for good."""
-        now = self._core.now
-        found = self._core.coupling.tables(now) if any(reply.tables for reply in now.replies) else []
-        self._core.reports.add(found, now.scene.bodies, now.step_count)
-        for table in found:
-            if isinstance(table, JointBreaks) and len(table):
-                break_joints(self._core, table.joint, table.step + now.step_count)
-            if isinstance(table, Hits):
-                self._core.glued.note_hits(table)
-            if isinstance(table, HalfTurns):
-                now.commands.drives.note_turned(table)
 
     def _carry_out(self, decision: Decision) -> None:
         """Have the workers do what was decided on, as far as it does not go with the step's commands."""
@@ -233,9 +188,9 @@ class Simulation:
         commands, weights = coupling.commands(now), coupling.weights
         profile.activation_count += sum(len(command.activate) for command in commands)
         profile.deactivation_count += sum(len(command.deactivate) for command in commands)
-        wants_contacts = self._wants_contacts(steps)
+        sends_contacts = wants_contacts(self._core, steps, self.contacts_wanted)
         for command in commands:
-            command.contacts = wants_contacts
+            command.contacts = sends_contacts
         work = coupling.server_work(now, self._core.runtime)
         iterations = now.params.sequential.iterations or 1
         plan = StepPlan(now.step_count, iterations, now.membership, commands, weights, work, steps)
@@ -250,7 +205,7 @@ class Simulation:
                 except LapjointError as own:
                     error.add_note(str(own))
             raise
-        if wants_contacts:
+        if sends_contacts:
             self._core.fetch_contacts(now.replies)  # where they were too many for a reply
         bits, count = now.commands.known, now.commands.known_count
         if not now.commands.knows(now.membership):  # bodies have left within the step
@@ -373,7 +328,6 @@ class Simulation:
         except BaseException:
             self.close()
             raise
-        self._last_step_ms = 0.0
         self._core.use.broken_off = self.resumed_from = None
 
     def close(self) -> None:

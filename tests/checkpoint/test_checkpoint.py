@@ -400,6 +400,7 @@ KEPT = {
 }
 MADE_ANEW = {"given", "incidents", "stopped", "is_closed", "unlock_scene"}
 MADE_ANEW |= {"queries"}  # changes nothing
+MADE_ANEW |= {"last_step_ms"}  # decides only how many steps workers take by themselves
 MADE_ANEW |= {"use"}  # by which thread, now
 MADE_ANEW |= {"has_stepped"}  # since it was made: forces of a step before that are not kept
 """Of the scene and the parameters, or of what was, for those who look."""
@@ -412,7 +413,6 @@ NO_STATE = {
     "_callbacks",
 }  # for those who look
 NO_STATE |= {"bodies", "joints", "contacts", "queries", "kinematic", "events", "workers"}  # facets of the core
-NO_STATE |= {"_last_step_ms"}  # decides only how many steps workers take by themselves
 PARTS = {
     "loads": ("_scene", "_joint_count", "_kind", "_threshold", "_cpu_ms", "_last_repartition", "_duplicated"),
     "commands": (

@@ -22,8 +22,9 @@ def step(at: list[int], pairs: list[tuple[int, int]], depth: list[float], steps:
     scene = SimpleNamespace(body_count=4, joint_alive=np.zeros(0, bool), joints=None)
     none = np.empty(0, np.int32)
     profile = SimpleNamespace(steps=steps)
-    overlap = np.array(at, np.int32)
-    return SimpleNamespace(scene=scene, overlap=overlap, interface=none, contacts=lambda: contacts, profile=profile)
+    workers = SimpleNamespace(overlap=np.array(at, np.int32), interface=none)
+    pairs_now = SimpleNamespace(pairs=lambda: contacts)
+    return SimpleNamespace(scene=scene, workers=workers, contacts=pairs_now, profile=profile)
 
 
 def test_a_contact_is_at_an_interface_with_either_body() -> None:

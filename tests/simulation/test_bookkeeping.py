@@ -90,7 +90,9 @@ def test_fast_bodies_are_the_same_however_steps_are_taken(workers: int) -> None:
         params = Params(workers=workers, runtime="inline", repartition=0, substeps=Substeps(joints="swept"))
         with Simulation(spinning_cluster(), params) as simulation:
             while simulation.step_count < 12:
-                simulation._last_step_ms = 1e-3  # a guess: so short that nothing keeps workers from taking all at once
+                simulation._core.last_step_ms = (
+                    1e-3  # a guess: so short that nothing keeps workers from taking all at once
+                )
                 simulation.step(min(at_once, 12 - simulation.step_count))
             hashes.append(simulation.state_hash)
     assert hashes[0] == hashes[1]

@@ -25,7 +25,7 @@ def rows(contacts: Contacts) -> list[list[Any]]:
 @pytest.mark.parametrize("runtime", ["inline", "process"])
 def test_they_are_the_same_whether_they_are_sent_or_asked_for(runtime: str) -> None:
     with building(runtime=runtime) as asked, building() as sent:
-        sent._wants_contacts = lambda steps: True  # type: ignore[method-assign]
+        sent.contacts_wanted.append(lambda step: True)
         asked.step(10)
         sent.step(10)
         for _ in range(DECIDE_EVERY):

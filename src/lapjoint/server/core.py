@@ -16,7 +16,7 @@ from ..step_tables.sensor_events import SensorEvents
 from ..whole import Use, whole
 from ..workers.messages import StepReply
 from ..workers.runtimes import Runtime
-from .coupling import Coupling, Situation
+from .coupling import Coupling, StepContext
 from .distributed_queries import DistributedQueries
 from .elastic import Elastic
 from .frozen import Frozen
@@ -37,7 +37,7 @@ CONTACTS_ARE_GONE = "contacts: of a step before the last one, expected to be ask
 class Core:
     """Its parts. `start` makes them, and makes them anew at a restart: whoever holds the core has the present ones."""
 
-    now: Situation
+    now: StepContext
     runtime: Runtime
     coupling: Coupling
     elastic: Elastic
@@ -50,6 +50,8 @@ class Core:
     recovery: Recovery
     profile: StepProfile
     """Of the last step."""
+    last_step_ms: float
+    """How long it took; 0 before the first."""
     has_stepped: bool
     """Whether a step was taken since it was started, or goes on."""
     stopped: SimulationStopped | None

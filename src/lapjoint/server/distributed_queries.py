@@ -20,7 +20,7 @@ from ..scene.shapes import MovingShape, bounding_radius
 from ..workers.looks import HIT_ANSWER, POINT_ANSWER, RAY_ANSWER, group_mask
 from ..workers.questions import Arrays, Question, ask
 from ..workers.runtimes import Runtime
-from .coupling import Situation
+from .coupling import StepContext
 from .kinematic import KinematicBodies
 
 Array = NDArray[np.float64]
@@ -32,7 +32,7 @@ Answer = TypeVar("Answer")
 class DistributedQueries:
     """Answers about the scene as its states are now. Nothing of the next step depends on them."""
 
-    def __init__(self, now: Situation, runtime: Runtime, kinematic: KinematicBodies) -> None:
+    def __init__(self, now: StepContext, runtime: Runtime, kinematic: KinematicBodies) -> None:
         self._now, self._runtime, self._kinematic = now, runtime, kinematic
         self._statics: BodyTree | None = None
         self._statics_step = -1

@@ -12,7 +12,7 @@ from ..scene.living import LivingScene
 from ..workers.engine_states import read_states, write_states
 from ..workers.messages import StepReply, StepTimes
 from ..workers.runtimes import Runtime
-from .coupling import Coupling, Situation
+from .coupling import Coupling, StepContext
 from .profile import StepProfile
 
 TIMES = ("cpu_s", "prepare_cpu_s")
@@ -24,7 +24,7 @@ VALUES = ("residual", "body_count", "fallback_count", "substeps")
 class LastStepPart:
     """How many steps were taken, and what the workers reported of the last one."""
 
-    now: Situation
+    now: StepContext
 
     def state(self) -> PartState:
         replies = self.now.replies
@@ -88,7 +88,7 @@ class CouplingPart:
     """The coupling, and with it the contacts of the last step."""
 
     coupling: Coupling
-    now: Situation
+    now: StepContext
     profile: StepProfile
 
     def state(self) -> PartState:
@@ -105,7 +105,7 @@ class CouplingPart:
 class WorkerEnginesPart:
     """The engine states of all workers; none where these have acted on nothing yet, or have stopped."""
 
-    now: Situation
+    now: StepContext
     runtime: Runtime
 
     def state(self) -> PartState:

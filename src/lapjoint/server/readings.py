@@ -16,7 +16,7 @@ from ..scene.content import checked_ids
 from ..scene.living import LivingScene
 from ..workers.questions import Arrays, Question, ask
 from ..workers.readings import CONTACT_FORCES, CONTACT_POINTS, JOINT_FORCES
-from .coupling import Situation
+from .coupling import StepContext
 from .weights import OverlapWeights
 
 Array = NDArray[np.float64]
@@ -25,7 +25,7 @@ Groups = Sequence[tuple[ArrayLike, ArrayLike | None]]
 Send = Callable[..., Any]
 
 
-def read_joint_forces(now: Situation, weights: OverlapWeights, send: Send, joint_ids: Ids) -> Array:
+def read_joint_forces(now: StepContext, weights: OverlapWeights, send: Send, joint_ids: Ids) -> Array:
     """(n, 6); each joint is asked of the worker that answers for it."""
     joints, forces = now.scene.joints, np.zeros((len(joint_ids), 6))
     worker = answering(now, weights, joints.body_a[joint_ids], joints.body_b[joint_ids])
@@ -38,7 +38,7 @@ def read_joint_forces(now: Situation, weights: OverlapWeights, send: Send, joint
 
 
 def read_contact_points(
-    now: Situation, weights: OverlapWeights, send: Send, numbers: Ids | None = None
+    now: StepContext, weights: OverlapWeights, send: Send, numbers: Ids | None = None
 ) -> ContactPoints:
     """Of these bodies, or of all."""
     asked = {} if numbers is None else {"numbers": numbers}
@@ -46,7 +46,7 @@ def read_contact_points(
     return ContactPoints.joined(ContactPoints(**answer) for answer in answers)
 
 
-def read_contact_forces(now: Situation, weights: OverlapWeights, send: Send, groups: Groups) -> Array:
+def read_contact_forces(now: StepContext, weights: OverlapWeights, send: Send, groups: Groups) -> Array:
     """Impulses that each first group had from its second one, (n, 6): linear, and about the world's origin."""
     what = "contacts.forces"
     first = [checked_numbers(now.scene, one, what) for one, _ in groups]
@@ -65,7 +65,7 @@ def read_contact_forces(now: Situation, weights: OverlapWeights, send: Send, gro
     return sums
 
 
-def _ask_all(now: Situation, weights: OverlapWeights, send: Send, what: str, asked: Arrays) -> list[Arrays]:
+def _ask_all(now: StepContext, weights: OverlapWeights, send: Send, what: str, asked: Arrays) -> list[Arrays]:
     """What all workers answer; each is told who reports contacts of the overlap."""
     bodies, count = weights.bodies, now.params.workers
     shared: Arrays = {"overlap": bodies, "weight": weights_in(now, weights, bodies)}
@@ -73,7 +73,7 @@ def _ask_all(now: Situation, weights: OverlapWeights, send: Send, what: str, ask
     return [answer for answer in ask(send, questions, now.scene.body_count) if answer is not None]
 
 
-def answering(now: Situation, weights: OverlapWeights, bodies_a: Ids, bodies_b: Ids) -> NDArray[np.int64]:
+def answering(now: StepContext, weights: OverlapWeights, bodies_a: Ids, bodies_b: Ids) -> NDArray[np.int64]:
     """Which worker answers for the joint of each pair of bodies, of which b may be the world: of those that have both,
     the one of largest weight, and of several such the first, as for joints that break. Where none has both, they solve
     it together and have the same numbers: the first of them."""
@@ -85,7 +85,7 @@ def answering(now: Situation, weights: OverlapWeights, bodies_a: Ids, bodies_b: 
     return np.asarray(np.where(nobody, np.argmax(either, axis=1), np.argmax(both, axis=1)))
 
 
-def weights_in(now: Situation, weights: OverlapWeights, bodies: Ids) -> Array:
+def weights_in(now: StepContext, weights: OverlapWeights, bodies: Ids) -> Array:
     """The weight of each worker in each of these bodies in the last step, (n, workers), -1 where it did not have it."""
     known = now.commands.known[bodies]
     workers = np.arange(now.params.workers)

@@ -11,14 +11,14 @@ from ..arrays.state import PartState
 from ..workers.engine_states import from_bytes, to_bytes, write_states
 from ..workers.messages import StepReply
 from ..workers.runtimes import Runtime
-from .coupling import Coupling, Situation
+from .coupling import Coupling, StepContext
 from .detect import merge_contacts
 from .partition import repartition
 from .parts import replies_of
 
 
 def redistribute(
-    saved: Mapping[str, PartState], before: int, now: Situation, coupling: Coupling, runtime: Runtime
+    saved: Mapping[str, PartState], before: int, now: StepContext, coupling: Coupling, runtime: Runtime
 ) -> None:
     """Restore a state that was saved with `before` workers into a new simulation of the same scene with another number.
     Bodies and contact points are each taken from the worker with the largest blend weight."""

@@ -19,7 +19,7 @@ from ..params.engine_choice import EngineChoice
 from ..queries.sensors import SensorSet
 from ..step_tables.sensor_events import SensorEvents
 from ..workers.runtimes import Runtime
-from .coupling import Situation
+from .coupling import StepContext
 from .kinematic import KinematicBodies
 from .step_log import StepLog
 
@@ -32,7 +32,7 @@ class Sensing:
     """What is sensed. `is_held` returns whether bodies are put back after every step."""
 
     def __init__(
-        self, now: Situation, runtime: Runtime, kinematic: KinematicBodies, is_held: Callable[[], bool]
+        self, now: StepContext, runtime: Runtime, kinematic: KinematicBodies, is_held: Callable[[], bool]
     ) -> None:
         self._now, self._runtime, self._kinematic, self._is_held = now, runtime, kinematic, is_held
         self.is_used = len(now.scene.sensors) > 0

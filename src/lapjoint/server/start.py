@@ -18,7 +18,7 @@ from ..workers.messages import StepReply
 from ..workers.runtimes import make_runtime
 from .commands import CommandBuilder
 from .core import Core
-from .coupling import Situation, make_coupling
+from .coupling import StepContext, make_coupling
 from .crowds import check_crowds
 from .detect import Detection, warn_of_penetration
 from .distributed_queries import DistributedQueries
@@ -59,7 +59,7 @@ def start(core: Core, began_with: Scene, life: Life | None = None) -> None:
     detection = Detection(scene, params, algorithms, states)
     membership = Membership(partition, params.workers)
     membership.remove(np.flatnonzero(~scene.alive).astype(np.int32))
-    core.now = now = Situation(
+    core.now = now = StepContext(
         scene,
         params,
         algorithms,
@@ -89,7 +89,7 @@ def start(core: Core, began_with: Scene, life: Life | None = None) -> None:
     core.recovery = Recovery(
         scene, params, core.runtime, now.commands, core.frozen, core.incidents, lambda ids: remove_bodies(own, ids)
     )
-    core.profile = StepProfile()
+    core.profile, core.last_step_ms = StepProfile(), 0.0
     core.has_stepped = core.is_closed = False
     core.stopped = None
     trim()  # of what was needed to start: 400 to 550 bytes of a body

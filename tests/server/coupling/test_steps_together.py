@@ -27,7 +27,7 @@ PLAIN: dict[str, Any] = {"validate": False, "timestep": 0.002}
 
 def hash_after(name: str, steps: int, at_once: int, **params: Any) -> str:
     with tight(name, **{**PLAIN, **params}) as simulation:
-        simulation._last_step_ms = 1e-3  # a guess: so short that nothing keeps workers from taking all at once
+        simulation._core.last_step_ms = 1e-3  # a guess: so short that nothing keeps workers from taking all at once
         while simulation.step_count < steps:
             simulation.step(min(at_once, steps - simulation.step_count))
         return simulation.state_hash
@@ -44,13 +44,13 @@ def test_however_many_are_taken_at_once(name: str, workers: int) -> None:
 def test_how_many_are_taken_at_once() -> None:
     with tight("two-way-bridge", **PLAIN) as simulation:
         simulation.step(3)
-        simulation._last_step_ms = 1e-3
+        simulation._core.last_step_ms = 1e-3
         simulation.step(DECIDE_EVERY)
         assert simulation.profile.steps == 3, "those after the last decision"
-        simulation._last_step_ms = 1e9
+        simulation._core.last_step_ms = 1e9
         simulation.step(2)
         assert simulation.profile.steps == 1, "nobody could interrupt them"
-        simulation._last_step_ms = 1e-3
+        simulation._core.last_step_ms = 1e-3
         simulation.bodies.add_forces([0], [[0.0, 0.0, 1.0]])
         simulation.step(2)
         assert simulation.step_count == DECIDE_EVERY + 7
@@ -64,7 +64,7 @@ def test_how_many_are_taken_at_once() -> None:
 def test_times_are_those_of_one_step() -> None:
     with tight("building", **PLAIN) as simulation:
         simulation.step(2)
-        simulation._last_step_ms = 1e-3
+        simulation._core.last_step_ms = 1e-3
         simulation.step(20)
         profile = simulation.profile
         assert profile.steps == 20
@@ -95,7 +95,7 @@ def test_a_worker_that_fails_in_the_middle(kind: str, faulty: dict[str, Any]) ->
     with tight("building", runtime="process", **faulty) as simulation:
         simulation.step(5)
         tell(kind, inner_body(simulation), when="begin")
-        simulation._last_step_ms = 1e-3
+        simulation._core.last_step_ms = 1e-3
         simulation.step(20)
         assert simulation.step_count == 25
         (event,) = simulation.incidents
@@ -110,7 +110,7 @@ def test_a_worker_that_fails_in_the_middle(kind: str, faulty: dict[str, Any]) ->
 def test_workers_killed_at_any_moment_of_many_steps() -> None:
     with tight("building", runtime="process", **PLAIN) as simulation:
         simulation.step(5)
-        simulation._last_step_ms = 1e-3
+        simulation._core.last_step_ms = 1e-3
         for worker in (0, 2):
             events = len(simulation.incidents)
             killer = threading.Timer(0.01, os.kill, (pids(simulation)[worker], signal.SIGKILL))
@@ -136,7 +136,7 @@ def test_the_step_in_which_a_body_is_lost_is_found(runtime: str, workers: int) -
         velocity[:] = simulation.states[7]
         velocity[0, 7:10] = 0.0, 0.0, speed
         simulation.set_states([7], velocity)
-        simulation._last_step_ms = 1e-3
+        simulation._core.last_step_ms = 1e-3
         with pytest.raises(SimulationStopped, match="body 7"):
             simulation.step(40)
         stopped_at = simulation.step_count

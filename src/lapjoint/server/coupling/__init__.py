@@ -3,7 +3,7 @@ beside each other."""
 
 from __future__ import annotations
 
-from .base import Coupling, Decision, Migration, ServerWork, Situation
+from .base import Coupling, Decision, Migration, ServerWork, StepContext
 from .registry import COUPLINGS, coupling_type, make_coupling
 
 __all__ = [
@@ -12,7 +12,7 @@ __all__ = [
     "Decision",
     "Migration",
     "ServerWork",
-    "Situation",
+    "StepContext",
     "coupling_type",
     "make_coupling",
 ]

@@ -35,7 +35,7 @@ Ids = NDArray[np.int32]
 
 
 @dataclass
-class Situation:
+class StepContext:
     """What the server knows before a step: memberships, contacts, loads, and what was requested."""
 
     scene: LivingScene
@@ -93,7 +93,7 @@ class ServerWork(Protocol):
 
 
 @dataclass
-class Meanwhile:
+class OverlappedWork:
     """Server work that depends on no worker, done once a step."""
 
     do: Callable[[], None] | None = None
@@ -122,7 +122,7 @@ class Coupling(Protocol):
         a copy."""
         ...
 
-    def __init__(self, now: Situation) -> None:
+    def __init__(self, now: StepContext) -> None:
         """Start from the first partition, which `now.membership` has (line 2 of Algorithm 1)."""
         ...
 
@@ -131,36 +131,36 @@ class Coupling(Protocol):
         """Bytes that a message between two workers within a step can have; 0 without any."""
         ...
 
-    def most_steps(self, now: Situation) -> int:
+    def most_steps(self, now: StepContext) -> int:
         """How many steps workers may take before the next decision, by themselves."""
         ...
 
-    def needs_contacts(self, now: Situation, step_count: int) -> bool:
+    def needs_contacts(self, now: StepContext, step_count: int) -> bool:
         """Whether the decision before the next step, after so many steps, looks at contacts of the last one."""
         ...
 
-    def decide(self, now: Situation, runtime: Runtime, profile: StepProfile) -> Decision:
+    def decide(self, now: StepContext, runtime: Runtime, profile: StepProfile) -> Decision:
         """Lines 7 to 9 and 12 to 15: decide who simulates what in this step, and the blend weights. Changes the
         membership; sends no command."""
         ...
 
-    def graph(self, now: Situation) -> ConstraintGraph:
+    def graph(self, now: StepContext) -> ConstraintGraph:
         """The constraint graph of the last step, as it began."""
         ...
 
-    def commands(self, now: Situation) -> list[StepCommand]:
+    def commands(self, now: StepContext) -> list[StepCommand]:
         """The commands of the step, one per worker."""
         ...
 
-    def server_work(self, now: Situation, runtime: Runtime) -> ServerWork:
+    def server_work(self, now: StepContext, runtime: Runtime) -> ServerWork:
         """What the server does while the workers step."""
         ...
 
-    def merge(self, now: Situation, runtime: Runtime, profile: StepProfile) -> None:
+    def merge(self, now: StepContext, runtime: Runtime, profile: StepProfile) -> None:
         """Lines 18 to 20: one result of the workers' results. The profile has the workers' counts already."""
         ...
 
-    def tables(self, now: Situation) -> list[StepTable]:
+    def tables(self, now: StepContext) -> list[StepTable]:
         """What was reported of the last steps, one table of each kind that has been: every event once."""
         ...
 
@@ -176,7 +176,7 @@ class Coupling(Protocol):
         """Drop what the next decision would reuse of the last one: something was changed from outside."""
         ...
 
-    def note_repartition(self, now: Situation) -> None:
+    def note_repartition(self, now: StepContext) -> None:
         """Set the loads of now as those that later ones are compared with."""
         ...
 
@@ -186,16 +186,16 @@ class Coupling(Protocol):
         """See Stateful."""
         ...
 
-    def restore(self, state: PartState, now: Situation) -> None:
+    def restore(self, state: PartState, now: StepContext) -> None:
         """See Stateful."""
         ...
 
-    def redistribute(self, now: Situation) -> None:
+    def redistribute(self, now: StepContext) -> None:
         """Start from a partition among other workers, which `now.membership` has."""
         ...
 
     def redistribute_states(
-        self, now: Situation, saved: Mapping[str, PartState], states: Sequence[EngineState], table: Array
+        self, now: StepContext, saved: Mapping[str, PartState], states: Sequence[EngineState], table: Array
     ) -> EngineState:
         """One engine state of all bodies, from the engine states of another number of workers."""
         ...

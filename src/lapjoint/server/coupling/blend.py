@@ -20,7 +20,7 @@ from ...workers.runtimes import Runtime
 from ..loads import ESTIMATE_EVERY
 from ..profile import StepProfile
 from ..weights import OverlapWeights
-from .base import Decision, Meanwhile, ServerWork, Situation
+from .base import Decision, OverlappedWork, ServerWork, StepContext
 from .combined import combined_tables
 
 Array = NDArray[np.float64]
@@ -32,7 +32,7 @@ class Blend:
 
     name: ClassVar[str] = "blend"
 
-    def __init__(self, now: Situation) -> None:
+    def __init__(self, now: StepContext) -> None:
         self.weights = OverlapWeights.none()
         self._is_settled = False  # nothing changed in the last step: if contacts stay, nothing will in the next
         self._may_be_open = False
@@ -46,7 +46,7 @@ class Blend:
 
     # ---- before the step ---------------------------------------------------------------------------------------------
 
-    def decide(self, now: Situation, runtime: Runtime, profile: StepProfile) -> Decision:
+    def decide(self, now: StepContext, runtime: Runtime, profile: StepProfile) -> Decision:
         with profile.phase("detect"):  # lines 10 and 11
             now.detection.update(runtime, now.membership, now.replies)
         now.commands.reset(self.weights.bodies)  # lines 7 to 9: they were blended after the last step
@@ -58,7 +58,7 @@ class Blend:
                 self._weigh(now)
         return Decision(worker_count)
 
-    def _balance(self, now: Situation, runtime: Runtime, profile: StepProfile) -> int:
+    def _balance(self, now: StepContext, runtime: Runtime, profile: StepProfile) -> int:
         """Line 12: the overlap grows and is pruned as contacts come and go, or the scene is repartitioned. Returns how
         many workers there should be."""
         membership, graph, params = now.membership, now.graph, now.params
@@ -97,7 +97,7 @@ class Blend:
             membership.validate(graph, now.scene.alive)
         return worker_count
 
-    def _share_met(self, now: Situation) -> None:
+    def _share_met(self, now: StepContext) -> None:
         """What a fast body meets, all its workers must have, and the other way round: where one did not, the body would
         go through it there, and the blend with that a part of the way."""
         pairs, bits = now.detection.detector.met, now.membership.bits
@@ -111,11 +111,11 @@ class Blend:
             now.membership.set_bits(shared)
             self._is_settled = False
 
-    def _assign_overlap(self, now: Situation, membership: Membership) -> None:
+    def _assign_overlap(self, now: StepContext, membership: Membership) -> None:
         now.algorithms.assign_overlap(_growth_depth(now), now.graph, membership)
         self.note_repartition(now)
 
-    def _weigh(self, now: Situation) -> None:
+    def _weigh(self, now: StepContext) -> None:
         """Lines 13 to 15: Algorithm 5."""
         depth, overlap = now.params.blend.search_depth or 0, now.membership.overlap()
         is_by_depth = now.params.blend.weights == "depth"
@@ -125,13 +125,13 @@ class Blend:
         if now.params.validate:
             validate_weights(self.weights.offset, self.weights.weight)
 
-    def graph(self, now: Situation) -> ConstraintGraph:
+    def graph(self, now: StepContext) -> ConstraintGraph:
         return now.graph
 
-    def most_steps(self, now: Situation) -> int:
+    def most_steps(self, now: StepContext) -> int:
         return 1
 
-    def needs_contacts(self, now: Situation, step_count: int) -> bool:
+    def needs_contacts(self, now: StepContext, step_count: int) -> bool:
         return True
 
     @staticmethod
@@ -140,17 +140,17 @@ class Blend:
 
     # ---- the step, and after it --------------------------------------------------------------------------------------
 
-    def commands(self, now: Situation) -> list[StepCommand]:
+    def commands(self, now: StepContext) -> list[StepCommand]:
         commands = now.commands.build(now.membership, self.weights)
         for command in commands:
             command.breaks = len(commands) == 1
         return commands
 
-    def server_work(self, now: Situation, runtime: Runtime) -> ServerWork:
+    def server_work(self, now: StepContext, runtime: Runtime) -> ServerWork:
         several = now.membership.worker_count > 1
-        return Meanwhile(partial(now.detection.detector.prepare, now.membership) if several else None)
+        return OverlappedWork(partial(now.detection.detector.prepare, now.membership) if several else None)
 
-    def merge(self, now: Situation, runtime: Runtime, profile: StepProfile) -> None:
+    def merge(self, now: StepContext, runtime: Runtime, profile: StepProfile) -> None:
         weights = self.weights
         with profile.phase("blend"):
             if len(weights.bodies):
@@ -160,7 +160,7 @@ class Blend:
         self._is_settled = profile.activation_count + profile.deactivation_count == 0
         profile.overlap_count = len(weights.bodies)
 
-    def tables(self, now: Situation) -> list[StepTable]:
+    def tables(self, now: StepContext) -> list[StepTable]:
         def decided(found: Sequence[StepTable]) -> Sequence[StepTable]:
             weight = weight_table(now.commands.known, self.weights, len(found))
             return [one.taken(is_best(weight, worker, one.bodies_in(now.scene))) for worker, one in enumerate(found)]
@@ -176,7 +176,7 @@ class Blend:
     def invalidate(self) -> None:
         self._is_settled = False
 
-    def note_repartition(self, now: Situation) -> None:
+    def note_repartition(self, now: StepContext) -> None:
         now.loads.note_repartition(now.membership, now.step_count)
 
     # ---- state -------------------------------------------------------------------------------------------------------
@@ -184,12 +184,12 @@ class Blend:
     def state(self) -> PartState:
         return PartState(dict(vars(self.weights)), {"is_settled": bool(self._is_settled)})
 
-    def restore(self, state: PartState, now: Situation) -> None:
+    def restore(self, state: PartState, now: StepContext) -> None:
         self.weights = _weights_of(state)
         self._is_settled = state.values["is_settled"]
         self._may_be_open = True  # a checkpoint may have been changed
 
-    def redistribute(self, now: Situation) -> None:
+    def redistribute(self, now: StepContext) -> None:
         if now.membership.worker_count > 1:
             now.algorithms.assign_overlap(_growth_depth(now), now.graph, now.membership)
         self.note_repartition(now)
@@ -197,7 +197,7 @@ class Blend:
         self._weigh(now)
 
     def redistribute_states(
-        self, now: Situation, saved: Mapping[str, PartState], states: Sequence[EngineState], table: Array
+        self, now: StepContext, saved: Mapping[str, PartState], states: Sequence[EngineState], table: Array
     ) -> EngineState:
         """Each body and contact as the worker of largest blend weight had it. Bodies that several workers had start
         from their blend."""
@@ -237,6 +237,6 @@ def _weights_of(state: PartState) -> OverlapWeights:
     return OverlapWeights(*(state.array(name) for name in ("bodies", "offset", "worker", "weight")))
 
 
-def _growth_depth(now: Situation) -> int:
+def _growth_depth(now: StepContext) -> int:
     assert now.params.blend.growth_depth is not None
     return now.params.blend.growth_depth

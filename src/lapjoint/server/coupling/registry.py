@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from ...errors import LapjointError
 from ...params import Params
-from .base import Coupling, Situation
+from .base import Coupling, StepContext
 from .blend import Blend
 from .tight import Tight
 
 COUPLINGS: dict[str, type[Coupling]] = {kind.name: kind for kind in (Blend, Tight)}
 
 
-def make_coupling(now: Situation) -> Coupling:
+def make_coupling(now: StepContext) -> Coupling:
     """The coupling that the parameters name, with the first partition."""
     return coupling_type(now.params)(now)
 

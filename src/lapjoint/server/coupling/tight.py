@@ -28,7 +28,7 @@ from ..last_contacts import fetch_contacts
 from ..profile import StepProfile
 from ..repartition import PlannedPartition, with_newer
 from ..weights import OverlapWeights
-from .base import Decision, Meanwhile, Migration, ServerWork, Situation
+from .base import Decision, Migration, OverlappedWork, ServerWork, StepContext
 from .combined import combined_tables
 from .structures import Structures
 from .turns import check_turns, pair_turns
@@ -58,7 +58,7 @@ class Tight:
 
     name: ClassVar[str] = "tight"
 
-    def __init__(self, now: Situation) -> None:
+    def __init__(self, now: StepContext) -> None:
         self.weights = OverlapWeights.none()
         room = self.mail_room(now.scene.body_count, now.params) - MESSAGE_HEAD
         self._structures = Structures(now.scene, now.params.substeps.joints, room)
@@ -96,13 +96,13 @@ class Tight:
 
     # ---- before the step ---------------------------------------------------------------------------------------------
 
-    def most_steps(self, now: Situation) -> int:
+    def most_steps(self, now: StepContext) -> int:
         return max(1, self._next_decision - now.step_count)
 
-    def needs_contacts(self, now: Situation, step_count: int) -> bool:
+    def needs_contacts(self, now: StepContext, step_count: int) -> bool:
         return step_count >= self._next_decision
 
-    def decide(self, now: Situation, runtime: Runtime, profile: StepProfile) -> Decision:
+    def decide(self, now: StepContext, runtime: Runtime, profile: StepProfile) -> Decision:
         """Line 12, with owners in place of overlap. Between two decisions workers find all contacts themselves, and
         choose among themselves who has which ghosts."""
         migration = None
@@ -131,17 +131,17 @@ class Tight:
             self._validate(now)
         return Decision(now.repartition.wanted_count, migration)
 
-    def _fetch_contacts(self, now: Situation, runtime: Runtime) -> None:
+    def _fetch_contacts(self, now: StepContext, runtime: Runtime) -> None:
         """Those of the last step are here where a decision was to follow it, not where somebody wants one now. Without
         a worker that is gone, it goes without: by joints, and by what is near."""
         with suppress(WorkerError):
             fetch_contacts(now.replies, runtime.step, now.params.workers, now.scene.body_count)
 
-    def _is_due(self, now: Situation) -> bool:
+    def _is_due(self, now: StepContext) -> bool:
         """Whether it is time to decide anew."""
         return now.step_count >= self._next_decision or now.repartition.is_due(now.membership)
 
-    def _choose_owners(self, now: Situation, runtime: Runtime, profile: StepProfile) -> None:
+    def _choose_owners(self, now: StepContext, runtime: Runtime, profile: StepProfile) -> None:
         """Repartition the scene, begin to plan that, or let bodies migrate to where they have most constraints."""
         membership, graph, loads, step_count = now.membership, now.graph, now.loads, now.step_count
         owner = owners(membership)
@@ -164,12 +164,12 @@ class Tight:
             if len(bodies):
                 membership.assign(owner)
 
-    def _note_new_owners(self, now: Situation, profile: StepProfile) -> None:
+    def _note_new_owners(self, now: StepContext, profile: StepProfile) -> None:
         profile.divided = True
         self.cut_share = cut_share(owners(now.membership), now.graph.edges)
         self.note_repartition(now)
 
-    def _migration(self, now: Situation) -> Migration | None:
+    def _migration(self, now: StepContext) -> Migration | None:
         """What has to migrate for the owners of now, if anything."""
         owner, before = owners(now.membership), self._owner
         self._owner = owner
@@ -177,12 +177,12 @@ class Tight:
         self._must_choose |= not np.array_equal(owner, before)
         return Migration(moved, before[moved], owner[moved]) if len(moved) else None
 
-    def _choose_turns(self, now: Situation) -> None:
+    def _choose_turns(self, now: StepContext) -> None:
         before, self.turns = self.turns, pair_turns(self._owner, now.graph.edges, now.membership.worker_count)
         # Who has another turn chooses ghosts anew, and cannot do so without the others.
         self._must_choose |= not np.array_equal(before, self.turns)
 
-    def graph(self, now: Situation) -> ConstraintGraph:
+    def graph(self, now: StepContext) -> ConstraintGraph:
         now.detection.set_contacts([reply.contacts.bodies for reply in now.replies])
         return now.graph
 
@@ -190,7 +190,7 @@ class Tight:
     def mail_room(body_count: int, params: Params) -> int:
         return max(MOST_INTERFACE, MESSAGE_HEAD + body_count * BulletEngine.mail_bytes(params.precision))
 
-    def _validate(self, now: Situation) -> None:
+    def _validate(self, now: StepContext) -> None:
         """Raise an error unless every body has one owner, pairs of a turn have no worker in common, and the loads are
         right."""
         membership = now.membership
@@ -201,7 +201,7 @@ class Tight:
         load = membership.rate * membership.counted_costs()
         assert np.array_equal(load, membership.load), f"loads are {membership.load}, counted {load}"
 
-    def _validate_ghosts(self, now: Situation) -> None:
+    def _validate_ghosts(self, now: StepContext) -> None:
         """After a step, raise AssertionError unless every constraint between workers, as it began, had its bodies in
         both of them, and every ghost was another worker's."""
         edges = now.graph.edges[now.scene.alive[now.graph.edges].all(axis=1)]  # some may have left within the step
@@ -215,15 +215,15 @@ class Tight:
 
     # ---- the step, and after it --------------------------------------------------------------------------------------
 
-    def commands(self, now: Situation) -> list[StepCommand]:
+    def commands(self, now: StepContext) -> list[StepCommand]:
         if now.membership.worker_count == 1:
             return now.commands.build(now.membership, self.weights)
         return now.commands.build(now.membership, self.weights, NeighbourCommand)
 
-    def server_work(self, now: Situation, runtime: Runtime) -> ServerWork:
-        return Meanwhile() if now.membership.worker_count == 1 else WithNeighbours(self, now)
+    def server_work(self, now: StepContext, runtime: Runtime) -> ServerWork:
+        return OverlappedWork() if now.membership.worker_count == 1 else WithNeighbours(self, now)
 
-    def complete(self, now: Situation, commands: Sequence[StepCommand], again: bool) -> None:
+    def complete(self, now: StepContext, commands: Sequence[StepCommand], again: bool) -> None:
         """Number the attempt, and send the workers what they need of each other."""
         if len(self.turns) != now.membership.worker_count:
             self._choose_turns(now)
@@ -236,7 +236,7 @@ class Tight:
         self._attempt += max(command.steps for command in commands)
         self._must_choose = False
 
-    def merge(self, now: Situation, runtime: Runtime, profile: StepProfile) -> None:
+    def merge(self, now: StepContext, runtime: Runtime, profile: StepProfile) -> None:
         """Count. There is nothing to merge: every body has one worker."""
         if len(profile.replies) < 2:
             self._ghosts.clear()
@@ -257,7 +257,7 @@ class Tight:
         if now.params.validate:
             self._validate_ghosts(now)
 
-    def tables(self, now: Situation) -> list[StepTable]:
+    def tables(self, now: StepContext) -> list[StepTable]:
         return combined_tables(now.replies)
 
     def add_bodies(self, workers: Ids) -> None:
@@ -272,7 +272,7 @@ class Tight:
     def invalidate(self) -> None:
         self._must_choose = True
 
-    def note_repartition(self, now: Situation) -> None:
+    def note_repartition(self, now: StepContext) -> None:
         now.loads.note_repartition(now.membership, now.step_count, self.cut_share)
 
     # ---- state -------------------------------------------------------------------------------------------------------
@@ -285,7 +285,7 @@ class Tight:
             arrays["planned"] = np.concatenate([planned, self._owner[len(planned) :].clip(min=0)])
         return PartState(arrays, {name: getattr(self, place) for name, place in VALUES.items()})
 
-    def restore(self, state: PartState, now: Situation) -> None:
+    def restore(self, state: PartState, now: StepContext) -> None:
         for name, place in VALUES.items():
             setattr(self, place, state.values[name])
         self._owner = owners(now.membership)
@@ -293,14 +293,14 @@ class Tight:
         planned = state.optional("planned")
         self._planned = None if planned is None else PlannedPartition(lambda: planned)
 
-    def redistribute(self, now: Situation) -> None:
+    def redistribute(self, now: StepContext) -> None:
         self._owner, self._planned = owners(now.membership), None
         self.cut_share = cut_share(self._owner, now.graph.edges)
         self._choose_turns(now)
         self.note_repartition(now)
 
     def redistribute_states(
-        self, now: Situation, saved: Mapping[str, PartState], states: Sequence[EngineState], table: Array
+        self, now: StepContext, saved: Mapping[str, PartState], states: Sequence[EngineState], table: Array
     ) -> EngineState:
         """The states of all workers, joined: of what two of them have, the owner's."""
         owner, bits = np.zeros(now.scene.body_count, np.int32), saved["membership"].arrays["bits"]
@@ -319,7 +319,7 @@ class WithNeighbours:
 
     repeats_all = True
 
-    def __init__(self, coupling: Tight, now: Situation) -> None:
+    def __init__(self, coupling: Tight, now: StepContext) -> None:
         self._coupling, self._now = coupling, now
 
     def begin(self, commands: Sequence[StepCommand], again: bool) -> Callable[[], None] | None:
