@@ -62,11 +62,6 @@ class Made:
     interface: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
 
     @property
-    def workers(self) -> Made:
-        """A simulation has these in an attribute of its own."""
-        return self
-
-    @property
     def time(self) -> float:
         return self.step_count * self.timestep
 
