@@ -191,7 +191,7 @@ def after(scene: Scene, steps: int, at_once: int = 1, migrate: int = 0, **params
     with Simulation(scene, Params.from_options(**{"runtime": "inline", "repartition": 0, **params})) as simulation:
         count = simulation.params.workers
         while simulation.step_count < steps:
-            simulation._last_step_ms = 1e-3  # a guess: so short that nothing keeps workers from taking all at once
+            simulation._core.last_step_ms = 1e-3  # a guess: nothing keeps workers from taking all at once
             simulation.step(min(at_once, steps - simulation.step_count))
             if migrate and simulation.step_count % migrate == 0:
                 owners = np.random.default_rng(simulation.step_count).permutation(np.arange(scene.body_count) % count)
@@ -230,7 +230,7 @@ def test_joints_that_broke_in_steps_taken_again_break_again(tmp_path: Path, monk
     steps, joints, _ = after(scene, 160, **params)[1]
     with Simulation(scene, Params.from_options(engine="faulty", runtime="process", **params)) as simulation:
         simulation.step()
-        simulation._last_step_ms = 1e-3
+        simulation._core.last_step_ms = 1e-3
         tell("kill", 0, when="end")
         simulation.step(100)
         assert [(event.kind, event.step_count) for event in simulation.incidents] == [("gone", 1)]

@@ -98,3 +98,17 @@ def test_partitions_that_cannot_be_are_refused(partition: object, message: str) 
         with pytest.raises(LapjointError, match=message):
             simulation.workers.repartition(partition)  # type: ignore[arg-type]
         simulation.step()
+
+
+def test_attributes_that_are_held_are_those_of_the_simulation_as_it_begins_again() -> None:
+    with Simulation(scenes.build("chain", 6), Params(runtime="inline")) as simulation:
+        joints, workers, queries = simulation.joints, simulation.workers, simulation.queries
+        start = joints.positions([2])
+        simulation.step(50)
+        assert not np.array_equal(joints.positions([2]), start)
+        simulation.restart()
+        assert np.array_equal(joints.positions([2]), start)
+        assert workers.membership is simulation._core.now.membership
+        assert queries.closest_points(simulation.states[3, :3], statics=False).body.tolist() == [3]
+    with pytest.raises(LapjointError, match="the simulation is closed"):
+        joints.gaps()
