@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine_support import gaps_of
 from lapjoint import Ball, Blend, LapjointError, Params, Scene, Sequential, Simulation, Sphere, make_engine, scenes
 from lapjoint.errors import SimulationStopped
 from lapjoint.server.profile import PHASES
@@ -53,8 +54,8 @@ def test_one_worker_is_the_plain_engine(runtime: str, name: str, size: int | Non
             simulation.step(25)
             assert np.array_equal(simulation.states, engine.get_states())
             assert simulation.contacts.pairs().bodies.tolist() == engine.contacts().bodies.tolist()
-        assert np.array_equal(simulation.joints.gaps(), engine.joint_gaps()[1])
-        assert simulation.profile.residual == engine.residual()
+        assert np.array_equal(simulation.joints.gaps(), gaps_of(engine)[1])
+        assert simulation.profile.residual == engine.report().residual
 
 
 @pytest.mark.slow

@@ -202,7 +202,7 @@ def test_a_worker_that_was_replaced_makes_a_trial_fail(monkeypatch: pytest.Monke
 
     def kill_one(self: Simulation, count: int = 1) -> None:
         if self.step_count == 1:
-            os.kill(self._runtime.process_ids[0], 9)  # type: ignore[attr-defined]
+            os.kill(self._core.runtime.process_ids[0], 9)  # type: ignore[attr-defined]
         step(self, count)
 
     monkeypatch.setattr(Simulation, "step", kill_one)
