@@ -31,10 +31,10 @@ print((process.memory_full_info().uss - before) / count)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("shape", "apart", "most"), [("sphere", 3.0, 1500), ("box", 3.0, 1500), ("box", 1.05, 4000)])
+@pytest.mark.parametrize(("shape", "apart", "most"), [("sphere", 3.0, 1800), ("box", 3.0, 1800), ("box", 1.05, 4000)])
 def test_a_body_without_contacts_takes_little_memory(shape: str, apart: float, most: float) -> None:
     """Side by side, a box is in thirteen pairs whose boxes meet in the tree. None has a manifold, which takes 900
-    bytes."""
+    bytes. They take 1,280 to 1,540, by how what was freed lies between what is used."""
     command = [sys.executable, "-c", BYTES_PER_BODY, shape, str(apart)]
     assert float(subprocess.run(command, check=True, capture_output=True, text=True).stdout) < most
 
