@@ -242,8 +242,12 @@ void SubstepWorld::find_slides() {
       after = std::max(after, sliding_speed(wanted[i], true));
     }
     if (before > slide_speed_ || after <= slide_speed_) continue;
-    Slide slide{double(measures_.size() - 1), double(scene_number(bodies >> 32)),
-                double(scene_number(bodies & 0xFFFFFFFFu))};
+    Slide slide{double(measures_.size() - 1),
+                double(scene_number(bodies >> 32)),
+                double(scene_number(bodies & 0xFFFFFFFFu)),
+                {},
+                {},
+                0};
     const double length = std::hypot(mean.normal[0], mean.normal[1], mean.normal[2]);
     for (int k = 0; k < 3; ++k) {
       slide.point[k] = mean.point[k] / mean.impulse;

@@ -262,13 +262,17 @@ void Mailboxes::wait_for(SharedNumber& signal, IsThere&& is_there) {
 // False if the step is abandoned.
 template <typename IsThere>
 bool Mailboxes::sleep_until(SharedNumber& signal, IsThere&& is_there) {
-  auto& waits = worker(memory_, self_).waits;
-  waits.store(1, std::memory_order_relaxed);
+  Worker& own = worker(memory_, self_);
   signal.sleeping.fetch_add(1, std::memory_order_seq_cst);
   std::uint64_t before;
-  while (!is_there(before = signal.number.load(std::memory_order_seq_cst)) && !is_abandoned()) signal.sleep(before);
+  while (!is_there(before = signal.number.load(std::memory_order_seq_cst)) && !is_abandoned()) {
+    own.waits_beyond.store(before, std::memory_order_relaxed);
+    own.waits_at.store(static_cast<std::uint64_t>(reinterpret_cast<std::byte*>(&signal) - memory_),
+                       std::memory_order_release);
+    signal.sleep(before);
+  }
   signal.sleeping.fetch_sub(1, std::memory_order_seq_cst);
-  waits.store(0, std::memory_order_relaxed);
+  own.waits_at.store(0, std::memory_order_relaxed);
   return is_there(before);
 }
 
@@ -280,7 +284,11 @@ void Mailboxes::abandon(void* memory, std::uint64_t attempt) {
 }
 
 bool Mailboxes::is_waiting(const void* memory, int number) {
-  return worker(memory, number).waits.load(std::memory_order_seq_cst) != 0;
+  const Worker& one = worker(memory, number);
+  const std::uint64_t at = one.waits_at.load(std::memory_order_acquire);
+  if (at == 0) return false;
+  const auto& awaited = *reinterpret_cast<const SharedNumber*>(static_cast<const std::byte*>(memory) + at);
+  return awaited.number.load(std::memory_order_seq_cst) == one.waits_beyond.load(std::memory_order_relaxed);
 }
 
 }  // namespace lapjoint

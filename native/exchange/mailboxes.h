@@ -70,7 +70,7 @@ class Mailboxes {
   const std::vector<double>& between_meetings() const { return between_meetings_; }
 
   // For whoever watches the workers: all that still wait in this attempt or an earlier one give it up; and whether a
-  // worker waits for another.
+  // worker waits for another: one for which something has come, and which has no core to go on, does not.
   static void abandon(void* memory, std::uint64_t attempt);
   static bool is_waiting(const void* memory, int worker);
 
@@ -94,7 +94,9 @@ class Mailboxes {
     SharedNumber finished;  // the last attempt that it has
     // At its end, and the attempt; of the one before too, for others may still have to read that.
     std::atomic<std::uint64_t> said[2];
-    std::atomic<std::uint32_t> waits, elsewhere;
+    // Where the number is that it waits for to change, from the memory's begin, and what it was: 0 while it does not.
+    std::atomic<std::uint64_t> waits_at, waits_beyond;
+    std::atomic<std::uint32_t> elsewhere;
   };
   struct Head {
     std::atomic<std::uint64_t> abandoned;  // the last attempt that was

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import mmap
+import os
+import signal
 import socket
 import struct
 from collections.abc import Callable, Iterator
@@ -148,6 +151,28 @@ def test_an_attempt_is_abandoned(pool: ThreadPoolExecutor, way: str) -> None:
         machines[1].links.abandon(1)
     assert waiting.result(LIMIT_S) == [None, None]
     take_steps(pool, machines, 2, [10, 20])
+
+
+def test_who_has_got_its_message_waits_for_nobody_though_it_has_no_core() -> None:
+    """A worker that the system leaves without a core would else count as one that hangs."""
+    memory = np.frombuffer(mmap.mmap(-1, native.Mailboxes.byte_count(2, ROOM)), np.uint8)
+    pid = os.fork()
+    if pid == 0:
+        mail = native.Mailboxes(memory, 2, ROOM, 1, 0)
+        mail.begin_step(1)
+        os._exit(0 if mail.receive(0, 5) == b"hello" else 1)
+    try:
+        assert poll(lambda: is_waiting(memory, 1), LIMIT_S)
+        os.kill(pid, signal.SIGSTOP)
+        assert os.waitpid(pid, os.WUNTRACED)[0] == pid
+        assert is_waiting(memory, 1)
+        mail = native.Mailboxes(memory, 2, ROOM, 0, 0)
+        mail.begin_step(1)
+        mail.send(1, b"hello")
+        assert not is_waiting(memory, 1)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert os.waitpid(pid, 0)[1] == 0
 
 
 def test_nobody_waits_for_a_machine_that_does_not_read(pool: ThreadPoolExecutor) -> None:
